@@ -30,7 +30,7 @@ downloaded() {
       online https://raw.githubusercontent.com || return
       say "$1: from setup-envtest"
       local minor=${version%.*} assets
-      assets=$(go -C tools run sigs.k8s.io/controller-runtime/tools/setup-envtest use "${minor#v}.x" --bin-dir "$PWD/bin/envtest" --print path) &&
+      assets=$(timeout 300 go -C tools run sigs.k8s.io/controller-runtime/tools/setup-envtest use "${minor#v}.x" --bin-dir "$PWD/bin/envtest" --print path) &&
         cp "$assets/$1" "$tmp/$1"
       ;;
     kube-controller-manager | kube-scheduler)
@@ -38,15 +38,15 @@ downloaded() {
       local url
       url=https://dl.k8s.io/$version/bin/$(go env GOOS)/$(go env GOARCH)/$1
       say "$1: from $url"
-      curl -fsSL --retry 2 -o "$tmp/$1" "$url" &&
-        echo "$(curl -fsSL --retry 2 "$url.sha256")  $tmp/$1" | sha256sum --check --quiet &&
+      curl -fsSL --max-time 300 -o "$tmp/$1" "$url" &&
+        echo "$(curl -fsSL --max-time 300 "$url.sha256")  $tmp/$1" | sha256sum --check --quiet &&
         chmod +x "$tmp/$1"
       ;;
     *) false ;; # kwok and kwokctl build in a minute
   esac
 }
 
-online() { curl --silent --head --output /dev/null --max-time 5 "$1"; }
+online() { curl --silent --head --output /dev/null --max-time 5 "$1" 2>/dev/null; }
 
 built() {
   local module=tools/kubernetes package=k8s.io/kubernetes/cmd/$1 stamp=k8s.io/component-base/version minor=${version#v*.}
@@ -55,6 +55,7 @@ built() {
     kwok | kwokctl) module=tools package=sigs.k8s.io/kwok/cmd/$1 ;;
   esac
   say "$1: building it from $module (minutes, once)"
+  rm -f "$tmp/$1" # go does not write over a download that failed half-way
   # Without its version, an API server calls itself v0.0.0-master, and clients and conversions go by that.
   CGO_ENABLED=0 go -C "$module" build -trimpath -o "$tmp/$1" \
     -ldflags "-s -w -X $stamp.gitVersion=$version -X $stamp.gitMajor=1 -X $stamp.gitMinor=${minor%.*}" "$package"
