@@ -37,7 +37,7 @@ type applied struct {
 // somebody else's, none is touched. One that could not be had stops only what needs it.
 func (r *Reconciler) apply(ctx context.Context, proxy *v1alpha1.MyProxy, seen observed, want desired, memory *fleetMemory) applied {
 	done := applied{seen: seen}
-	if proxy.DeletionTimestamp != nil || proxy.Spec.Paused != nil && *proxy.Spec.Paused {
+	if proxy.DeletionTimestamp != nil {
 		return done
 	}
 	if seen.rival != nil {
@@ -45,11 +45,15 @@ func (r *Reconciler) apply(ctx context.Context, proxy *v1alpha1.MyProxy, seen ob
 			fmt.Sprintf("MyProxy %s has the fleet name %s", seen.rival.Name, fleetOf(proxy))))
 		return done
 	}
+	if isPaused(proxy) {
+		return done
+	}
 	for _, c := range doubtfulFirst(want.children, proxy, &seen, memory) {
 		if c.needs != nil && done.failed(*c.needs) {
 			continue
 		}
-		answer, failed := r.applyChild(ctx, proxy, c, done.seen.child(c.id), memory)
+		live := done.seen.child(c.id)
+		answer, failed := r.applyChild(ctx, proxy, c, live, memory)
 		if failed != nil {
 			done.failures = append(done.failures, failed)
 			if failed.reason == v1alpha1.ReasonNameConflict {
@@ -58,9 +62,13 @@ func (r *Reconciler) apply(ctx context.Context, proxy *v1alpha1.MyProxy, seen ob
 			continue
 		}
 		done.seen.see(answer)
+		if live == nil {
+			done.seen.lapseIn = soonest(done.seen.lapseIn, lapse)
+		}
 	}
 	if len(done.failures) == 0 {
 		done.errs = append(done.errs, r.prune(ctx, proxy, done.seen, want, memory))
+		memory.prune(func(id childID) bool { return want.has(id) || done.seen.child(id) != nil })
 	}
 	return done
 }
@@ -92,20 +100,15 @@ func (r *Reconciler) applyChild(ctx context.Context, proxy *v1alpha1.MyProxy, c 
 		return nil, &again
 	}
 	answer, failed := r.send(ctx, proxy, c, live, last)
-	next := record{intent: c.intent, answer: answer, at: r.clock.Now()}
 	if failed != nil {
-		next.answer, next.at = last.answer, last.at
-		if failed.err == nil && failed.reason != "" {
-			next.refused, next.retryAt = failed, next.at.Add(failed.retryIn)
-		} else {
-			next.intent = "" // it is not known what the server has
-		}
+		memory.put(c.id, last.failed(c, failed, r.clock.Now()))
+		return nil, failed
 	}
-	memory.put(c.id, next)
-	if failed == nil && (live == nil || live.GetResourceVersion() != answer.GetResourceVersion()) {
+	memory.put(c.id, record{intent: c.intent, answer: answer, at: r.clock.Now()})
+	if live == nil || live.GetResourceVersion() != answer.GetResourceVersion() {
 		log.FromContext(ctx).Info("applied", "kind", c.id.kind.Kind, "name", c.id.name)
 	}
-	return answer, failed
+	return answer, nil
 }
 
 // send applies one child: to the object of the uid that is known to be ours, so that nothing comes back that was just
@@ -216,7 +219,8 @@ func (a *applied) err() error {
 }
 
 // retryIn is when to try again what no event announces.
-func (a *applied) retryIn() (first time.Duration) {
+func (a *applied) retryIn() time.Duration {
+	first := a.seen.lapseIn
 	for _, f := range a.failures {
 		first = soonest(first, f.retryIn)
 	}

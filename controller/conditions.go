@@ -176,7 +176,7 @@ func (v view) isStalled(judged map[string]metav1.Condition) bool {
 
 func (v view) terminating() bool { return v.proxy.DeletionTimestamp != nil }
 
-func (v view) paused() bool { return v.proxy.Spec.Paused != nil && *v.proxy.Spec.Paused }
+func (v view) paused() bool { return isPaused(v.proxy) }
 
 // complete tells whether the pods are the wanted ones, and serve. It reads neither the Deployment's status nor its revision:
 // right after an apply both still describe the template before.

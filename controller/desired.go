@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -22,6 +23,11 @@ type desired struct {
 	templateHash string // of the pod template, and so of the configuration, the image and all else that pods are made of
 	replicas     int32
 	children     []child // in the order of their creation: no pod may start before the configuration that it mounts
+}
+
+// has tells whether a child is wanted.
+func (want desired) has(id childID) bool {
+	return slices.ContainsFunc(want.children, func(c child) bool { return c.id == id })
 }
 
 // child is one object of a fleet, as it is applied.

@@ -3,6 +3,7 @@ package controller
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -10,8 +11,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
-
-	"myproxy.dev/operator/api/v1alpha1"
 )
 
 // What the Deployment controller and the kubelet would do, done by hand.
@@ -34,7 +33,7 @@ func (c *cluster) replicaSet(deployment *appsv1.Deployment, revision int) *appsv
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: c.namespace, Name: fmt.Sprintf("%s-r%d", deployment.Name, revision),
 			Labels:      deployment.Spec.Template.Labels,
-			Annotations: map[string]string{annotationRevision: fmt.Sprint(revision)},
+			Annotations: map[string]string{annotationRevision: strconv.Itoa(revision)},
 		},
 		Spec: appsv1.ReplicaSetSpec{Selector: deployment.Spec.Selector, Template: deployment.Spec.Template},
 	}
@@ -127,17 +126,15 @@ func (c *cluster) updateStatus(object client.Object) {
 }
 
 // wantPods waits until the status has exactly these pods, and that many of them Ready.
-func (c *cluster) wantPods(proxy string, ready int32, names ...string) *v1alpha1.MyProxy {
+func (c *cluster) wantPods(proxy string, ready int32, names ...string) {
 	c.t.Helper()
-	var got *v1alpha1.MyProxy
 	c.eventually(fmt.Sprintf("status of %s: %d ready of %q", proxy, ready, names), func() error {
-		got = c.proxy(proxy)
+		got := c.proxy(proxy)
 		if !slices.Equal(got.Status.PodNames, names) || got.Status.ReadyReplicas == nil || *got.Status.ReadyReplicas != ready {
 			return fmt.Errorf("it is %+v", got.Status)
 		}
 		return nil
 	})
-	return got
 }
 
 // wantCondition waits until a condition is as said, and returns it.

@@ -128,6 +128,15 @@ func (r record) counts(cached metav1.Object, now time.Time) bool {
 	}
 }
 
+// failed is the record after an apply that failed: what was refused is not asked again before it is due.
+func (r record) failed(c child, f *failure, now time.Time) record {
+	next := record{answer: r.answer, at: r.at} // no intent: it is not known what the server has
+	if f.err == nil && f.reason != "" {
+		next.intent, next.refused, next.retryAt = c.intent, f, now.Add(f.retryIn)
+	}
+	return next
+}
+
 // settled tells whether the server has nothing to decide: the intent is the one that it answered, and the child is as that
 // answer said.
 func (r record) settled(c child, live metav1.Object) bool {
@@ -161,15 +170,20 @@ func older(a, b string) bool {
 	return err == nil && order < 0
 }
 
-// answers are those that count, given what the caches have.
-func (f *fleetMemory) answers(cached func(childID) metav1.Object, now time.Time) []metav1.Object {
+// answers are those that count, given what the caches have, and how long they will do so without a cache that confirms them;
+// zero, if all are confirmed.
+func (f *fleetMemory) answers(cached func(childID) metav1.Object, now time.Time) (all []metav1.Object, lapseIn time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	var all []metav1.Object
-	for id, r := range f.children {
-		if r.counts(cached(id), now) {
-			all = append(all, r.answer)
+	for id, r := range f.children { // in any order: each is another child's
+		known := cached(id)
+		if !r.counts(known, now) {
+			continue
+		}
+		all = append(all, r.answer)
+		if known == nil {
+			lapseIn = soonest(lapseIn, r.at.Add(lapse).Sub(now))
 		}
 	}
-	return all // in any order: each is another child's
+	return all, lapseIn
 }

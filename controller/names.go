@@ -74,3 +74,5 @@ func selector(fleet string) string { return labels.SelectorFromSet(selectorLabel
 
 // configMapName is the name of the ConfigMap of one configuration.
 func configMapName(fleet, configHash string) string { return fleet + "-" + configHash }
+
+func isPaused(proxy *v1alpha1.MyProxy) bool { return proxy.Spec.Paused != nil && *proxy.Spec.Paused }

@@ -23,6 +23,7 @@ type observed struct {
 	pods        []podState                     // of the fleet's label; whose they are is not said
 	rival       *v1alpha1.MyProxy              // the MyProxy that has the fleet's name in this one's place; nil: none
 	before      priorStatus
+	lapseIn     time.Duration // after which to look again whether an answer is confirmed by a cache; zero: all are
 }
 
 // priorStatus is what the next status builds on.
@@ -103,9 +104,11 @@ func (r *Reconciler) observe(ctx context.Context, proxy *v1alpha1.MyProxy, memor
 
 // remember puts the API server's answers in the place of what is older in the caches.
 func (seen *observed) remember(proxy *v1alpha1.MyProxy, memory *fleetMemory, now time.Time) {
-	for _, answer := range memory.answers(seen.child, now) {
+	answers, lapseIn := memory.answers(seen.child, now)
+	for _, answer := range answers {
 		seen.see(answer)
 	}
+	seen.lapseIn = lapseIn
 	seen.before = priorStatus{configHash: proxy.Status.ConfigHash, conditions: proxy.Status.Conditions}
 	if last := memory.status; last.conditions != nil {
 		seen.before = priorStatus{configHash: last.configHash, conditions: last.conditions}

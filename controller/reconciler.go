@@ -22,12 +22,6 @@ import (
 
 // +kubebuilder:rbac:groups=gateway.myproxy.dev,resources=myproxies/status,verbs=patch
 
-const (
-	// largeFleet is from how many pods on a status is so large that it is written at most once in largeFleetPause.
-	largeFleet      = 1000
-	largeFleetPause = 500 * time.Millisecond
-)
-
 // Reconciler makes the cluster match each MyProxy, and the MyProxy's status match the cluster.
 type Reconciler struct {
 	client client.Client // reads from the caches
@@ -78,17 +72,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 // report applies the status, unless the memory says that it is there already. It returns after how long to try again what no
 // event announces.
 func (r *Reconciler) report(ctx context.Context, proxy *v1alpha1.MyProxy, status *gatewayac.MyProxyStatusApplyConfiguration, memory *fleetMemory) (time.Duration, error) {
-	last, now := memory.status, r.clock.Now()
 	write := newStatusWrite(proxy, status)
-	switch {
-	case last.superseded:
-		return 0, nil
-	case last.intent == write.intent && now.Before(last.retryAt): // refused
-		return last.retryAt.Sub(now), nil
-	case last.intent == write.intent && last.retryAt.IsZero() && last.stands(proxy):
-		return 0, nil
-	case len(status.PodNames) > largeFleet && now.Before(last.at.Add(largeFleetPause)):
-		return last.at.Add(largeFleetPause).Sub(now), nil
+	if retryIn, spared := memory.status.spares(write, proxy, r.clock.Now()); spared {
+		return retryIn, nil
 	}
 	err := r.client.Status().Apply(ctx, write, client.FieldOwner(statusManager), client.ForceOwnership)
 	switch {

@@ -11,6 +11,13 @@ import (
 	gatewayac "myproxy.dev/operator/applyconfigurations/api/v1alpha1"
 )
 
+const (
+	// largeFleet is how many pods a fleet may have before its status is so large that it is written at most once in
+	// largeFleetPause.
+	largeFleet      = 1000
+	largeFleetPause = 500 * time.Millisecond
+)
+
 // statusWrite is one apply of a status: what is sent, and, apart, what the API server answered.
 type statusWrite struct {
 	*gatewayac.MyProxyApplyConfiguration
@@ -45,6 +52,23 @@ func (w *statusWrite) record(now time.Time) statusRecord {
 		at:              now,
 		configHash:      w.answer.Status.ConfigHash,
 		conditions:      w.answer.Status.Conditions,
+	}
+}
+
+// spares tells whether the write can be spared, and after how long to look again; zero, if an event will tell.
+func (last statusRecord) spares(write *statusWrite, proxy *v1alpha1.MyProxy, now time.Time) (retryIn time.Duration, spared bool) {
+	same, dueAt := last.intent == write.intent, last.at.Add(largeFleetPause)
+	switch {
+	case last.superseded:
+		return 0, true
+	case same && now.Before(last.retryAt):
+		return last.retryAt.Sub(now), true
+	case same && last.retryAt.IsZero() && last.stands(proxy):
+		return 0, true
+	case len(write.status.PodNames) > largeFleet && now.Before(dueAt):
+		return dueAt.Sub(now), true
+	default:
+		return 0, false
 	}
 }
 

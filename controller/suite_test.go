@@ -161,7 +161,7 @@ func (o *operator) lag() error {
 		{"ReplicaSets", metadataList(kindReplicaSet), metadataList(kindReplicaSet), []client.ListOption{labelled}},
 		{"ConfigMaps", metadataList(kindConfigMap), metadataList(kindConfigMap), []client.ListOption{labelled}},
 	} {
-		options := append(pair.options, client.InNamespace(o.namespace))
+		options := append([]client.ListOption{client.InNamespace(o.namespace)}, pair.options...)
 		if err := o.cache.List(o.t.Context(), pair.cached, options...); err != nil {
 			return err
 		}
