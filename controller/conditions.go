@@ -143,7 +143,7 @@ func (v view) progressing() metav1.Condition {
 // ready is decided by the first that fails.
 func (v view) ready(judged map[string]metav1.Condition) metav1.Condition {
 	accepted, valid := judged[v1alpha1.ConditionAccepted], judged[v1alpha1.ConditionConfigValid]
-	refused, unavailable := v.replicaFailure(), v.unavailable()
+	refused, broken := v.replicaFailure(), v.broken()
 	switch {
 	case v.terminating():
 		return is(metav1.ConditionFalse, v1alpha1.ReasonTerminating, "the MyProxy is being deleted")
@@ -155,9 +155,8 @@ func (v view) ready(judged map[string]metav1.Condition) metav1.Condition {
 		return is(metav1.ConditionFalse, v1alpha1.ReasonPaused, "spec.paused is true, and the fleet is not as the spec says")
 	case refused != "":
 		return is(metav1.ConditionFalse, v1alpha1.ReasonReplicaFailure, refused)
-	case len(unavailable) > 0:
-		pod := unavailable[0]
-		return is(metav1.ConditionFalse, v1alpha1.ReasonPodsUnavailable, pod.name+": "+pod.reason+suffix(pod.message))
+	case broken != nil:
+		return is(metav1.ConditionFalse, v1alpha1.ReasonPodsUnavailable, broken.name+": "+broken.reason+suffix(broken.message))
 	case !v.complete():
 		return is(metav1.ConditionFalse, v1alpha1.ReasonRollingOut, v.progress())
 	case v.want.replicas == 0:
@@ -192,16 +191,27 @@ func (v view) asWanted() bool {
 		*live.Spec.Replicas == v.want.replicas && live.Spec.Template.Labels[labelTemplate] == v.want.templateHash
 }
 
-// unavailable are the pods that do not serve. A pod that merely starts is none before the deadline has passed.
+// unavailable are the pods that do not serve, for a reason that somebody may want to know. One whose containers are not
+// started yet is none before the deadline has passed.
 func (v view) unavailable() []podState {
 	late := v.pastDeadline()
 	var all []podState
 	for _, pod := range v.fleet.pods {
-		if !pod.ready && (late || !pod.starting) {
+		if !pod.ready && (late || pod.running || !pod.starting) {
 			all = append(all, pod)
 		}
 	}
 	return all
+}
+
+// broken is the first of them with which something is wrong: it does not merely start. Nil, if there is none.
+func (v view) broken() *podState {
+	for _, pod := range v.unavailable() {
+		if !pod.starting || v.pastDeadline() {
+			return &pod
+		}
+	}
+	return nil
 }
 
 // replicaFailure is why the ReplicaSet controller can't create pods, in its own words; empty, if it can.

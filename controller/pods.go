@@ -21,6 +21,7 @@ type podState struct {
 	finished         bool      // it will never serve again
 	terminating      bool
 	ready            bool
+	running          bool   // its containers were started
 	starting         bool   // it does not serve, but nothing went wrong so far
 	reason, message  string // why it does not serve; empty if it does
 	refusal          string // what nginx said of the configuration, if it refused it
@@ -41,6 +42,7 @@ func stateOf(pod *corev1.Pod) podState {
 		template:    pod.Labels[labelTemplate],
 		finished:    pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed,
 		terminating: pod.DeletionTimestamp != nil,
+		running:     pod.Status.Phase == corev1.PodRunning,
 	}
 	if controller := metav1.GetControllerOfNoCopy(pod); controller != nil {
 		state.replicaSet = controller.UID

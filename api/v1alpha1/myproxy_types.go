@@ -191,8 +191,8 @@ type MyProxyStatus struct {
 	// +kubebuilder:validation:MinLength=1
 	ConfigHash string `json:"configHash,omitempty"`
 
-	// unavailablePods are up to 10 of the pods that do not serve, sorted by name, each with the reason. A pod that is
-	// merely starting is not one before the rollout's deadline has passed.
+	// unavailablePods are up to 10 of the pods that do not serve, sorted by name, each with the reason. A pod whose
+	// containers are not started yet, with nothing wrong so far, is not one before the rollout's deadline has passed.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=10

@@ -30,8 +30,8 @@ type MyProxyStatusApplyConfiguration struct {
 	Selector *string `json:"selector,omitempty"`
 	// configHash names the nginx configuration that is wanted: it is in the ConfigMap `<fleet>-<configHash>`.
 	ConfigHash *string `json:"configHash,omitempty"`
-	// unavailablePods are up to 10 of the pods that do not serve, sorted by name, each with the reason. A pod that is
-	// merely starting is not one before the rollout's deadline has passed.
+	// unavailablePods are up to 10 of the pods that do not serve, sorted by name, each with the reason. A pod whose
+	// containers are not started yet, with nothing wrong so far, is not one before the rollout's deadline has passed.
 	UnavailablePods []UnavailablePodApplyConfiguration `json:"unavailablePods,omitempty"`
 	// addresses are where the fleet's Service is reached.
 	Addresses []AddressApplyConfiguration `json:"addresses,omitempty"`
