@@ -30,10 +30,12 @@ type podState struct {
 const (
 	reasonImagePullBackOff = "ImagePullBackOff"
 	reasonCrashLoopBackOff = "CrashLoopBackOff"
+	reasonRunContainer     = "RunContainerError"
 )
 
-// stateOf reads a pod. The states of one fault that alternate are one state: ErrImagePull is ImagePullBackOff, and a
-// container that failed is in CrashLoopBackOff until it was ready again, be it terminated, waiting, or started anew.
+// stateOf reads a pod. The states of one fault that alternate are one state: ErrImagePull is ImagePullBackOff; a
+// container that failed is in CrashLoopBackOff until it was ready again, be it terminated, waiting, or started anew; and one that
+// could not even be started (StartError) is in RunContainerError throughout.
 func stateOf(pod *corev1.Pod) podState {
 	state := podState{
 		name:        pod.Name,
@@ -102,6 +104,9 @@ func containerTrouble(container corev1.ContainerStatus, ready corev1.PodConditio
 		}
 	}
 	if failed := termination(container, ready, init); failed != nil {
+		if failed.Reason == "StartError" {
+			return reasonRunContainer, failed.Message
+		}
 		return reasonCrashLoopBackOff, lastWords(failed)
 	}
 	if waiting := container.State.Waiting; waiting != nil && waiting.Reason == reasonCrashLoopBackOff {
@@ -161,16 +166,21 @@ var (
 	emerg = regexp.MustCompile(`(?m)^.*?\[emerg\] (?:\d+#\d+: )?(.*)$`)
 	// stamp is what nginx begins the other lines of its log with.
 	stamp = regexp.MustCompile(`^(?:nginx: )?(?:\d{4}/\d\d/\d\d \d\d:\d\d:\d\d )?(?:\[\w+\] )?(?:\d+#\d+: )?`)
+	// chatter are lines that never say why it ended: what is below an error in nginx's log, and those of an access log.
+	chatter = regexp.MustCompile(`\[(?:debug|info|notice|warn)\] \d+#\d+: | \[\d\d/\w{3}/\d{4}:\d\d:\d\d:\d\d [-+]\d{4}\] `)
 )
 
-// lastWords is what a container said last: nginx's last [emerg] line, else its last line, else how it ended.
+// lastWords is what a container said last: nginx's last [emerg] line, else its last line that says something, else how it ended.
 func lastWords(ended *corev1.ContainerStateTerminated) string {
-	var said string
+	said := ""
 	if lines := emerg.FindAllStringSubmatch(ended.Message, -1); len(lines) > 0 {
 		said = lines[len(lines)-1][1]
 	} else {
-		lines := strings.Split(strings.TrimSpace(ended.Message), "\n")
-		said = stamp.ReplaceAllString(lines[len(lines)-1], "")
+		for line := range strings.Lines(ended.Message) {
+			if line = strings.TrimSpace(line); line != "" && !chatter.MatchString(line) {
+				said = stamp.ReplaceAllString(line, "")
+			}
+		}
 	}
 	switch {
 	case said == "":
@@ -185,15 +195,17 @@ func lastWords(ended *corev1.ContainerStateTerminated) string {
 var (
 	containerID = regexp.MustCompile(`[0-9a-f]{64}`)
 	backOff     = regexp.MustCompile(`(?i)\b(back-off) [0-9][0-9hms.]* `)
+	processID   = regexp.MustCompile(`\bprocess \d+`)
 	podName     = regexp.MustCompile(`pods "([^"]*)-[a-z0-9]{5}"`)
 )
 
-// stable takes out of a message what changes while its meaning does not (a container's id, the delay of a back-off, the
+// stable takes out of a message what changes while its meaning does not (a container's or process' id, the delay of a back-off, the
 // random end of a pod's name), or each repetition would be a status write; and bounds it, by characters.
 func stable(message string) string {
 	const most = 1024
 	message = containerID.ReplaceAllString(strings.TrimSpace(message), "…")
 	message = backOff.ReplaceAllString(message, "$1 ")
+	message = processID.ReplaceAllString(message, "process")
 	message = podName.ReplaceAllString(message, `pods "$1-…"`)
 	if runes := []rune(message); len(runes) > most {
 		message = string(runes[:most-1]) + "…"
