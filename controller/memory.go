@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -144,16 +145,12 @@ func (r record) settled(c child, live metav1.Object) bool {
 		r.answer.GetUID() == live.GetUID() && version(r.answer, c) == version(live, c)
 }
 
-// version changes with every change of the child that may concern what the operator set. A Deployment's resourceVersion and
-// foreign annotations change all the time by themselves: its generation counts, with the values under the label and
-// annotation keys that the intent sets, and the owner references.
+// version changes with every change of the child that may concern what the operator set. A Deployment's resourceVersion changes
+// all the time by itself, and its generation with every annotation: the hash of its spec counts, with the values under the label
+// and annotation keys that the intent sets, and the owner references.
 func version(object metav1.Object, c child) string {
 	var all strings.Builder
-	if generation := object.GetGeneration(); generation != 0 {
-		fmt.Fprint(&all, generation)
-	} else {
-		all.WriteString(object.GetResourceVersion())
-	}
+	all.WriteString(cmp.Or(object.GetAnnotations()[annotationSpec], object.GetResourceVersion()))
 	for _, key := range slices.Sorted(maps.Keys(c.config.GetLabels())) {
 		fmt.Fprintf(&all, " %q", object.GetLabels()[key])
 	}

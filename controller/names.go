@@ -24,6 +24,7 @@ const (
 	labelManagedBy = "app.kubernetes.io/managed-by"
 
 	annotationRevision = "deployment.kubernetes.io/revision" // the Deployment controller's, on its ReplicaSets
+	annotationSpec     = "spec"                              // in the caches only: the hash of a Deployment's spec
 )
 
 // The names in a pod.

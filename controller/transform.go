@@ -66,14 +66,16 @@ func stripContainers(statuses []corev1.ContainerStatus) []corev1.ContainerStatus
 	return stripped
 }
 
-// stripDeployment leaves its metadata, its size, the labels of its template, and what its controller says of it.
+// stripDeployment leaves its metadata, its size, the labels of its template, what its controller says of it, and the hash of
+// its spec, for its generation moves with its annotations too, its controller's own among them.
 func stripDeployment(object any) (any, error) {
 	deployment, ok := object.(*appsv1.Deployment)
 	if !ok {
 		return object, nil
 	}
 	stripped := &appsv1.Deployment{ObjectMeta: deployment.ObjectMeta}
-	stripped.ManagedFields, stripped.Annotations = nil, nil // the intent sets no annotation
+	stripped.ManagedFields = nil
+	stripped.Annotations = map[string]string{annotationSpec: hash(encode(deployment.Spec))} // the intent sets none
 	stripped.Spec.Replicas = deployment.Spec.Replicas
 	stripped.Spec.Template.Labels = deployment.Spec.Template.Labels
 	stripped.Status.ObservedGeneration = deployment.Status.ObservedGeneration
