@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"strings"
 	"sync"
@@ -17,6 +18,7 @@ import (
 type wire struct {
 	mu       sync.Mutex
 	requests []request
+	answered map[int]int                  // how many of the writes had an answer of that code
 	answer   func(request) *http.Response // not nil: may answer in the API server's place, or change the world before it does
 	delays   map[string]time.Duration     // by resource ("" is every one): how late a watch tells its events
 	watches  map[*watchBody]string        // those that are open, by resource
@@ -38,7 +40,7 @@ func (r request) String() string {
 }
 
 func newWire() *wire {
-	return &wire{delays: map[string]time.Duration{}, watches: map[*watchBody]string{}}
+	return &wire{answered: map[int]int{}, delays: map[string]time.Duration{}, watches: map[*watchBody]string{}}
 }
 
 func (w *wire) wrap(next http.RoundTripper) http.RoundTripper {
@@ -60,6 +62,11 @@ func (w *wire) RoundTrip(httpRequest *http.Request) (*http.Response, error) {
 		}
 	}
 	response, err := w.next.RoundTrip(httpRequest)
+	if err == nil && r.method != http.MethodGet {
+		w.mu.Lock()
+		w.answered[response.StatusCode]++
+		w.mu.Unlock()
+	}
 	if err == nil && strings.Contains(r.query, "watch=true") && response.StatusCode == http.StatusOK {
 		response.Body = w.watch(r.resource, response.Body)
 	}
@@ -104,6 +111,13 @@ func (w *wire) writes() []string {
 		}
 	}
 	return all
+}
+
+// codes are how many writes the API server answered with which code.
+func (w *wire) codes() map[int]int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return maps.Clone(w.answered)
 }
 
 // takeWrites are the writes since the last time.
