@@ -94,7 +94,7 @@ func (r *Reconciler) applyChild(ctx context.Context, proxy *v1alpha1.MyProxy, c 
 	if last.settled(c, live) {
 		return live, nil
 	}
-	if last.refused != nil && last.intent == c.intent && now.Before(last.retryAt) {
+	if last.holds(c, now) {
 		again := *last.refused
 		again.retryIn = last.retryAt.Sub(now)
 		return nil, &again

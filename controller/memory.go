@@ -12,6 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
+
+	"myproxy.dev/operator/api/v1alpha1"
 )
 
 // memory is what was asked of the API server and what it answered, so that nothing is asked twice, and so that what this
@@ -136,6 +138,11 @@ func (r record) failed(c child, f *failure, now time.Time) record {
 		next.intent, next.refused, next.retryAt = c.intent, f, now.Add(f.retryIn)
 	}
 	return next
+}
+
+// holds tells whether what was refused need not be asked again yet: the same intent, or, where the object is somebody else's, any.
+func (r record) holds(c child, now time.Time) bool {
+	return r.refused != nil && now.Before(r.retryAt) && (r.intent == c.intent || r.refused.reason == v1alpha1.ReasonNameConflict)
 }
 
 // settled tells whether the server has nothing to decide: the intent is the one that it answered, and the child is as that

@@ -91,6 +91,7 @@ type operator struct {
 	*cluster
 	*wire
 	cache cache.Cache
+	idle  float64 // busy() when this one started: a queue that is shut down leaves its depth behind
 	stop  func() // returns when it has stopped; more than once is fine
 }
 
@@ -115,9 +116,9 @@ func (c *cluster) startOperatorWith(wire *wire, clock clock.PassiveClock) *opera
 	if err := reconciler.SetupWithManager(ctx, mgr); err != nil {
 		c.t.Fatal(err)
 	}
-	done := make(chan error, 1)
+	done, idle := make(chan error, 1), busy()
 	go func() { done <- mgr.Start(ctx); close(done) }()
-	o := &operator{cluster: c, wire: wire, cache: mgr.GetCache(), stop: func() {
+	o := &operator{cluster: c, wire: wire, cache: mgr.GetCache(), idle: idle, stop: func() {
 		cancel()
 		if err := <-done; err != nil {
 			c.t.Errorf("the operator ended: %v", err)
@@ -147,8 +148,8 @@ func (o *operator) settle() {
 }
 
 func (o *operator) lag() error {
-	if busy := gauge("workqueue_depth", "name", "myproxy") + gauge("controller_runtime_active_workers", "controller", "myproxy"); busy > 0 {
-		return fmt.Errorf("%v passes are due or under way", busy)
+	if due := busy() - o.idle; due > 0 {
+		return fmt.Errorf("%v passes are due or under way", due)
 	}
 	labelled := client.HasLabels{labelFleet}
 	for _, pair := range []struct {
@@ -175,6 +176,11 @@ func (o *operator) lag() error {
 		}
 	}
 	return nil
+}
+
+// busy is how many passes are due or under way.
+func busy() float64 {
+	return gauge("workqueue_depth", "name", "myproxy") + gauge("controller_runtime_active_workers", "controller", "myproxy")
 }
 
 // versions are the names and resourceVersions of a list. (A map prints in the order of its keys.)
