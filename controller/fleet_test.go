@@ -38,8 +38,7 @@ func (c *cluster) replicaSet(deployment *appsv1.Deployment, revision int) *appsv
 		Spec: appsv1.ReplicaSetSpec{Selector: deployment.Spec.Selector, Template: deployment.Spec.Template},
 	}
 	c.create(set, deployment)
-	deployment.Status.ObservedGeneration = deployment.Generation
-	c.updateStatus(deployment)
+	c.patchStatus(deployment, "kube-controller-manager", fmt.Sprintf(`{"status":{"observedGeneration":%d}}`, deployment.Generation))
 	return set
 }
 

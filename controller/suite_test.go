@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
@@ -92,7 +93,7 @@ type operator struct {
 	*wire
 	cache cache.Cache
 	idle  float64 // busy() when this one started: a queue that is shut down leaves its depth behind
-	stop  func() // returns when it has stopped; more than once is fine
+	stop  func()  // returns when it has stopped; more than once is fine
 }
 
 // startOperator runs an operator until the test ends or stop is called. Only one runs at a time: settle reads the process' metrics.
@@ -268,4 +269,12 @@ func (c *cluster) get(name string, object client.Object) {
 	if err := c.client.Get(c.t.Context(), client.ObjectKey{Namespace: c.namespace, Name: name}, object); err != nil {
 		c.t.Fatal(err)
 	}
+}
+
+// rest is a client of the API's group without a typed answer.
+func (c *cluster) rest() (rest.Interface, error) {
+	config := rest.CopyConfig(serverConfig)
+	config.APIPath, config.GroupVersion = "/apis", &v1alpha1.SchemeGroupVersion
+	config.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
+	return rest.RESTClientFor(config)
 }
