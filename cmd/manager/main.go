@@ -2,6 +2,7 @@
 package main
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"os"
@@ -46,6 +47,11 @@ func main() {
 	logging := zap.Options{}
 	logging.BindFlags(flag.CommandLine)
 	flag.Parse()
+	if flag.NArg() > 0 { // all that comes after it would be ignored: `--leader-elect false` says two things
+		fmt.Fprintf(flag.CommandLine.Output(), "%q is no flag (the value of one that is true or false stands after =)\n", flag.Arg(0))
+		flag.Usage()
+		os.Exit(2)
+	}
 	ctrl.SetLogger(zap.New(zap.UseFlagOptions(&logging)))
 
 	if err := run(o); err != nil {
@@ -63,6 +69,8 @@ func run(o options) error {
 		return fmt.Errorf("find the API server: %w", err)
 	}
 	ctx := ctrl.SetupSignalHandler()
+	// What comes before the start asks the API server, which may hang, and leaves nothing to end in order.
+	started := context.AfterFunc(ctx, func() { os.Exit(0) })
 	mgr, err := ctrl.NewManager(unlimited(config), ctrl.Options{
 		Scheme:                        scheme,
 		Cache:                         cache.Options{ByObject: controller.CachedObjects()},
@@ -88,6 +96,9 @@ func run(o options) error {
 	if err := reconciler.SetupWithManager(ctx, mgr); err != nil {
 		return err
 	}
+	started()
+	// The manager does not look at the signal while its caches fill, which they never do without the right to list.
+	context.AfterFunc(ctx, func() { time.AfterFunc(shutdownTimeout+time.Second, func() { os.Exit(0) }) })
 	if err := mgr.Start(ctx); err != nil {
 		return fmt.Errorf("run: %w", err)
 	}
