@@ -18,7 +18,8 @@ const (
 	// ConditionProgressing is True while pods are being replaced, added or removed.
 	ConditionProgressing = "Progressing"
 	// ConditionStalled is True while nothing will get better without somebody's help: Accepted or ConfigValid is False, or
-	// the rollout's deadline has passed. Else it is not there. kstatus reads it as Failed.
+	// the rollout's deadline has passed. Else it is not there. Its reason and message are those of Ready. kstatus reads it as
+	// Failed.
 	ConditionStalled = "Stalled"
 )
 
@@ -27,7 +28,7 @@ const (
 	// ReasonAccepted (Accepted, True): the API server has taken every object of the fleet.
 	ReasonAccepted = "Accepted"
 	// ReasonNameConflict (Accepted, Ready: False): an object of the fleet's name belongs to somebody else, or another
-	// MyProxy has the name. Nothing is touched; it is tried again every 30 seconds.
+	// MyProxy has the name. It is left as it is, and tried again every 30 seconds.
 	ReasonNameConflict = "NameConflict"
 	// ReasonRefused (Accepted, Ready, ConfigValid: False): the API server refused an object, for example for its
 	// resources, or nginx refused the configuration; the message has the field or the line.
@@ -39,7 +40,7 @@ const (
 	ReasonServed = "Served"
 	// ReasonPending (ConfigValid: Unknown): no pod has tried this configuration yet.
 	ReasonPending = "Pending"
-	// ReasonConfigRefused (Ready, Stalled: False, True): nginx refuses the configuration; pods of the one before serve on.
+	// ReasonConfigRefused (Ready: False): nginx refuses the configuration; pods of the one before serve on.
 	ReasonConfigRefused = "ConfigRefused"
 
 	// ReasonServing (Ready, Available: True): all wanted pods serve, or at least one.
@@ -58,10 +59,10 @@ const (
 	// ReasonReplicaFailure (Progressing: True; Ready: False): pods are refused, by a quota or an admission
 	// controller; the message is the ReplicaSet controller's.
 	ReasonReplicaFailure = "ReplicaFailure"
-	// ReasonStalled (Progressing: False; Stalled: True): spec.rollout.progressDeadlineSeconds passed without a new pod
+	// ReasonStalled (Progressing: False): spec.rollout.progressDeadlineSeconds passed without a new pod
 	// that serves.
 	ReasonStalled = "Stalled"
-	// ReasonPaused (Progressing, Ready: False): spec.paused, and the fleet is not as the spec says.
+	// ReasonPaused (Progressing: False; Ready: False where the fleet is not as the spec says): spec.paused is true.
 	ReasonPaused = "Paused"
 	// ReasonBlocked (Progressing: False): Accepted is False.
 	ReasonBlocked = "Blocked"

@@ -62,15 +62,16 @@ type MyProxySpec struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",message="must be a DNS-1035 label: lower case letters, digits and '-', starting with a letter, ending with a letter or digit"
 	Name string `json:"name,omitempty"`
 
-	// replicas is the number of pods that is wanted, 0 to 10000. It is what the scale subresource reads and writes.
+	// replicas is the number of pods that is wanted, 0 to 10000. It is what the scale subresource reads and writes. Default: 1,
+	// also where a manager that owned it alone applies without it.
 	// +optional
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=10000
 	Replicas *int32 `json:"replicas,omitempty"`
 
-	// image is the image reference of nginx, 1.28 or newer. The program nginx, its mime.types and a `sh` are used of it; its
-	// entrypoint is not. Default: the operator's --nginx-image.
+	// image is the image reference of nginx, 1.28 or newer. Of it are used the program nginx, /etc/nginx/mime.types, `sh` and
+	// `sleep`; its entrypoint is not. nginx runs as user and group 101. Default: the operator's --nginx-image.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
@@ -78,7 +79,8 @@ type MyProxySpec struct {
 	Image string `json:"image,omitempty"`
 
 	// imagePullPolicy is the kubelet's rule for pulling the image: Always, Never or IfNotPresent.
-	// Default: Kubernetes' own (Always for the tag latest, else IfNotPresent).
+	// Default: Kubernetes' own (Always for the tag latest or no tag, else IfNotPresent), as of the image that the Deployment
+	// was made with: a later change of the image does not change it.
 	// +optional
 	// +kubebuilder:validation:Enum=Always;Never;IfNotPresent
 	ImagePullPolicy corev1.PullPolicy `json:"imagePullPolicy,omitempty"`
@@ -99,8 +101,8 @@ type MyProxySpec struct {
 	// +optional
 	Rollout Rollout `json:"rollout,omitempty,omitzero"`
 
-	// paused leaves the fleet's objects as they are, whatever the spec says, until it is false again. The status goes
-	// on. Default: false.
+	// paused leaves the fleet's objects as they are, whatever the spec says, until it is false again: what others change or
+	// delete meanwhile is put right then. The status goes on. Default: false.
 	// +optional
 	Paused *bool `json:"paused,omitempty"`
 }

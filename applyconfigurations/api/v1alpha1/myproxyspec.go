@@ -16,13 +16,15 @@ type MyProxySpecApplyConfiguration struct {
 	// Where two MyProxies of a namespace claim one name, the one that controls the Deployment keeps it, else the
 	// older has it; the other is told so in its condition Accepted (reason NameConflict).
 	Name *string `json:"name,omitempty"`
-	// replicas is the number of pods that is wanted, 0 to 10000. It is what the scale subresource reads and writes.
+	// replicas is the number of pods that is wanted, 0 to 10000. It is what the scale subresource reads and writes. Default: 1,
+	// also where a manager that owned it alone applies without it.
 	Replicas *int32 `json:"replicas,omitempty"`
-	// image is the image reference of nginx, 1.28 or newer. The program nginx, its mime.types and a `sh` are used of it; its
-	// entrypoint is not. Default: the operator's --nginx-image.
+	// image is the image reference of nginx, 1.28 or newer. Of it are used the program nginx, /etc/nginx/mime.types, `sh` and
+	// `sleep`; its entrypoint is not. nginx runs as user and group 101. Default: the operator's --nginx-image.
 	Image *string `json:"image,omitempty"`
 	// imagePullPolicy is the kubelet's rule for pulling the image: Always, Never or IfNotPresent.
-	// Default: Kubernetes' own (Always for the tag latest, else IfNotPresent).
+	// Default: Kubernetes' own (Always for the tag latest or no tag, else IfNotPresent), as of the image that the Deployment
+	// was made with: a later change of the image does not change it.
 	ImagePullPolicy *v1.PullPolicy `json:"imagePullPolicy,omitempty"`
 	// imagePullSecrets are Secrets of this namespace that the kubelet pulls the image with.
 	ImagePullSecrets []ImagePullSecretApplyConfiguration `json:"imagePullSecrets,omitempty"`
@@ -31,8 +33,8 @@ type MyProxySpecApplyConfiguration struct {
 	Resources *v1.ResourceRequirements `json:"resources,omitempty"`
 	// rollout says how new pods replace old ones.
 	Rollout *RolloutApplyConfiguration `json:"rollout,omitempty"`
-	// paused leaves the fleet's objects as they are, whatever the spec says, until it is false again. The status goes
-	// on. Default: false.
+	// paused leaves the fleet's objects as they are, whatever the spec says, until it is false again: what others change or
+	// delete meanwhile is put right then. The status goes on. Default: false.
 	Paused *bool `json:"paused,omitempty"`
 }
 
