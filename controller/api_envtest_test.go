@@ -149,18 +149,18 @@ func TestTheTableOfMyProxiesShowsWhatServes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := ""
+	var got strings.Builder
 	for i, column := range table.ColumnDefinitions {
 		cell := table.Rows[0].Cells[i]
 		if column.Name == "Age" {
 			cell = "-"
 		}
-		got += fmt.Sprintf("%s(%d)=%v ", column.Name, column.Priority, cell)
+		fmt.Fprintf(&got, "%s(%d)=%v ", column.Name, column.Priority, cell)
 	}
 	status := o.proxy("shop").Status
 	want := fmt.Sprintf("Name(0)=shop Ready(0)=False Wanted(0)=2 Pods(0)=1 Serving(0)=1 Address(0)=%s Age(0)=- Reason(1)=RollingOut Config(1)=%s Image(1)=<nil> ",
 		status.Addresses[0].Value, status.ConfigHash)
-	if got != want {
-		t.Errorf("got  %s\nwant %s", got, want)
+	if got.String() != want {
+		t.Errorf("got  %s\nwant %s", got.String(), want)
 	}
 }

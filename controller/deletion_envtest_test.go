@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -25,18 +26,18 @@ func (c *cluster) delete(name string, propagation metav1.DeletionPropagation) {
 	}
 }
 
-// children are what a MyProxy's deletion leaves to the garbage collector.
-func (c *cluster) children(fleet string) []client.Object {
+// children are what the deletion of the fleet shop's MyProxy leaves to the garbage collector.
+func (c *cluster) children() []client.Object {
 	c.t.Helper()
 	var all []client.Object
 	configMaps := &corev1.ConfigMapList{}
-	if err := c.client.List(c.t.Context(), configMaps, client.InNamespace(c.namespace), client.MatchingLabels{labelFleet: fleet}); err != nil {
+	if err := c.client.List(c.t.Context(), configMaps, client.InNamespace(c.namespace), client.MatchingLabels{labelFleet: "shop"}); err != nil {
 		c.t.Fatal(err)
 	}
 	for i := range configMaps.Items {
 		all = append(all, &configMaps.Items[i])
 	}
-	return append(all, c.service(fleet), c.deployment(fleet))
+	return append(all, c.service(), c.deployment("shop"))
 }
 
 // collect deletes the children, as the garbage collector does after a background deletion.
@@ -76,7 +77,7 @@ func TestNothingRisesFromTheDead(t *testing.T) {
 			o := newCluster(t).startOperator()
 			o.apply("shop", "replicas: 1")
 			o.settle()
-			children := o.children("shop")
+			children := o.children()
 			o.delay(late, 2*time.Second)
 			o.delete("shop", metav1.DeletePropagationBackground)
 			o.collect(children)
@@ -98,7 +99,7 @@ func TestATerminatingMyProxyTouchesNoChildAndItsStatusGoesOn(t *testing.T) {
 	o.wantCondition("shop", v1alpha1.ConditionAvailable, metav1.ConditionTrue, v1alpha1.ReasonServing)
 	o.settle()
 	o.takeWrites()
-	service := o.service("shop")
+	service := o.service()
 	if err := o.client.Delete(t.Context(), service); err != nil {
 		t.Fatal(err)
 	}
@@ -122,13 +123,13 @@ func TestNoChildGetsItsDeadOwnerBack(t *testing.T) {
 			dead := o.proxy("shop").UID
 			o.delay(late, 2*time.Second)
 			o.delete("shop", metav1.DeletePropagationOrphan)
-			children := o.children("shop")
+			children := o.children()
 			for _, child := range children {
 				o.patch(child, "gc", `{"metadata":{"ownerReferences":null}}`)
 			}
 			o.patch(o.proxy("shop"), "gc", `{"metadata":{"finalizers":null}}`)
 			o.settle()
-			for _, child := range o.children("shop") {
+			for _, child := range o.children() {
 				if owner := metav1.GetControllerOf(child); owner != nil {
 					t.Errorf("%s got owner %s back (the dead one is %s)", child.GetName(), owner.UID, dead)
 				}
@@ -138,7 +139,7 @@ func TestNoChildGetsItsDeadOwnerBack(t *testing.T) {
 			}
 			o.apply("shop", "replicas: 2")
 			o.eventually("a new MyProxy of that name adopts them", func() error {
-				for i, child := range o.children("shop") {
+				for i, child := range o.children() {
 					if !metav1.IsControlledBy(child, o.proxy("shop")) || child.GetUID() != children[i].GetUID() {
 						return fmt.Errorf("%s is owned by %v", child.GetName(), child.GetOwnerReferences())
 					}
@@ -153,7 +154,7 @@ func TestAMyProxyMadeAnewDoesNotKeepTheOldOnesStatus(t *testing.T) {
 	o := newCluster(t).startOperator()
 	o.apply("shop", "replicas: 1")
 	o.settle()
-	children := o.children("shop")
+	children := o.children()
 	set := o.replicaSet(o.deployment("shop"), 1)
 	release, held := make(chan struct{}), make(chan struct{}, 9)
 	o.disturb(func(r request) *http.Response {
@@ -176,7 +177,7 @@ func TestAMyProxyMadeAnewDoesNotKeepTheOldOnesStatus(t *testing.T) {
 	if got := o.proxy("shop").Status.PodNames; len(got) != 0 {
 		t.Errorf("pod_names are %q", got)
 	}
-	for _, child := range o.children("shop") {
+	for _, child := range o.children() {
 		if !metav1.IsControlledBy(child, o.proxy("shop")) {
 			t.Errorf("%s is owned by %v", child.GetName(), child.GetOwnerReferences())
 		}
@@ -204,9 +205,14 @@ func TestAnApplyDoesNotBringBackAChildThatWasDeletedAfterItWasObserved(t *testin
 	o.disturb(nil)
 	before := o.codes()
 	close(release)
-	second := o.deployment("shop")
+	o.eventually("it comes back", func() error {
+		if got := o.deployment("shop"); got.UID == first.UID {
+			return errors.New("it is the one that was deleted")
+		}
+		return nil
+	})
 	o.settle()
-	if second = o.deployment("shop"); second.UID == first.UID || *second.Spec.Replicas != 2 {
+	if second := o.deployment("shop"); second.UID == first.UID || *second.Spec.Replicas != 2 {
 		t.Errorf("it is %+v", second)
 	}
 	if o.codes()[http.StatusConflict] == before[http.StatusConflict] {
@@ -230,7 +236,7 @@ func TestOfTwoThatClaimAFleetTheOneThatHasItKeepsIt(t *testing.T) {
 		o.patch(o.proxy("two"), "test", fmt.Sprintf(`{"metadata":{"labels":{"touched":"%d"}}}`, i))
 	}
 	o.wantWrites("both are touched")
-	children := o.children("shop")
+	children := o.children()
 	for _, child := range children {
 		if !metav1.IsControlledBy(child, first) {
 			t.Errorf("%s is owned by %v", child.GetName(), child.GetOwnerReferences())

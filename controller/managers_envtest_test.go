@@ -51,14 +51,14 @@ func TestTheManagersOwnExactlyWhatTheGoldenFileSaysAfterABusyLife(t *testing.T) 
 	o.wantCondition("shop", v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonServing)
 	o.patchStatus(o.proxy("shop"), "forger", `{"status":{"pod_names":["forged"],"conditions":null}}`)
 	o.wantPods("shop", 1, "shop-2")
-	o.patch(o.service("shop"), "drifter", `{"spec":{"ports":[{"name":"http","port":80,"targetPort":1}]}}`)
+	o.patch(o.service(), "drifter", `{"spec":{"ports":[{"name":"http","port":80,"targetPort":1}]}}`)
 	o.settle()
 
 	proxy := o.proxy("shop")
 	configMap := &corev1.ConfigMap{}
 	o.get("shop-"+proxy.Status.ConfigHash, configMap)
 	var all strings.Builder
-	for _, object := range []client.Object{proxy, configMap, o.deployment("shop"), o.service("shop")} {
+	for _, object := range []client.Object{proxy, configMap, o.deployment("shop"), o.service()} {
 		fmt.Fprintf(&all, "%s\n", kindOf(object))
 		for _, entry := range object.GetManagedFields() {
 			if entry.Manager != statusManager && entry.Manager != childManager {

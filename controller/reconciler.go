@@ -22,6 +22,10 @@ import (
 
 // +kubebuilder:rbac:groups=gateway.myproxy.dev,resources=myproxies/status,verbs=patch
 
+// lockCount is how many locks the fleets' names share: so many that two of the workers seldom meet at one. (By default it
+// would be one for each CPU.)
+const lockCount = 1024
+
 // Reconciler makes the cluster match each MyProxy, and the MyProxy's status match the cluster.
 type Reconciler struct {
 	client client.Client // reads from the caches
@@ -38,7 +42,7 @@ type Reconciler struct {
 func NewReconciler(cached client.Client, live client.Reader, clock clock.PassiveClock, image string) *Reconciler {
 	return &Reconciler{
 		client: cached, live: live, clock: clock, image: image,
-		names: keymutex.NewHashed(-1),
+		names: keymutex.NewHashed(lockCount),
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -230,14 +231,12 @@ func TestAChangedImageIsNotReadyBeforeNewPodsServe(t *testing.T) {
 }
 
 // summary is the conditions in a line.
-func summary(status v1alpha1.MyProxyStatus) (all string) {
-	for i, c := range status.Conditions {
-		if i > 0 {
-			all += " "
-		}
-		all += fmt.Sprintf("%s=%s/%s", c.Type, c.Status, c.Reason)
+func summary(status v1alpha1.MyProxyStatus) string {
+	var all []string
+	for _, c := range status.Conditions {
+		all = append(all, fmt.Sprintf("%s=%s/%s", c.Type, c.Status, c.Reason))
 	}
-	return all
+	return strings.Join(all, " ")
 }
 
 func TestLastTransitionTimeStaysWhileTheStatusStays(t *testing.T) {

@@ -77,7 +77,7 @@ func idleAfter(ctx context.Context, metrics string, passes int) error {
 	if err != nil {
 		return err
 	}
-	defer response.Body.Close()
+	defer func() { _ = response.Body.Close() }()
 	body, err := io.ReadAll(response.Body)
 	if err != nil {
 		return err

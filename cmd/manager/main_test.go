@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -169,7 +170,7 @@ func (p *process) says(text string) {
 	p.t.Helper()
 	eventually(p.t, fmt.Sprintf("%s says %q", p.name, text), func() error {
 		if !strings.Contains(p.said.String(), text) {
-			return fmt.Errorf("it does not")
+			return errors.New("it does not")
 		}
 		return nil
 	})

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -124,7 +125,7 @@ func TestMetricsAndProbesAreServed(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			defer response.Body.Close()
+			defer func() { _ = response.Body.Close() }()
 			body, err := io.ReadAll(response.Body)
 			if err != nil || response.StatusCode != http.StatusOK || !strings.Contains(string(body), want) {
 				return fmt.Errorf("%s, without %q: %w", response.Status, want, err)
@@ -151,7 +152,7 @@ func freeAddress(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer listener.Close()
+	defer func() { _ = listener.Close() }()
 	return listener.Addr().String()
 }
 
@@ -244,7 +245,7 @@ func (l *line) used() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		if len(l.open) == 0 {
-			return fmt.Errorf("it does not")
+			return errors.New("it does not")
 		}
 		return nil
 	})
