@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -35,34 +36,35 @@ import (
 // and the kubelet themselves (fleet_test.go), and see every request of the operator (wire_test.go).
 
 var (
-	serverConfig *rest.Config
 	scheme       = runtime.NewScheme()
-)
-
-func TestMain(m *testing.M) {
-	os.Exit(withServer(m))
-}
-
-func withServer(m *testing.M) int {
-	ctrl.SetLogger(logr.Discard()) // the tests look at requests and answers
-	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
-	utilruntime.Must(v1alpha1.AddToScheme(scheme))
-	server := &envtest.Environment{
+	serverConfig *rest.Config // set by startServer
+	testServer   = &envtest.Environment{
 		CRDDirectoryPaths:     []string{filepath.Join("..", "config", "crd", "bases")},
 		ErrorIfCRDPathMissing: true,
 	}
-	var err error
-	if serverConfig, err = server.Start(); err != nil {
-		fmt.Fprintln(os.Stderr, "start etcd and the API server (`make test` fetches or builds them):", err)
-		return 1
+)
+
+// startServer starts etcd and the API server for the first test that needs them: those of pure functions, and the workers of a
+// fuzzer, do not.
+var startServer = sync.OnceValue(func() (err error) {
+	if serverConfig, err = testServer.Start(); err != nil {
+		return fmt.Errorf("start etcd and the API server (`make test` fetches or builds them): %w", err)
 	}
 	serverConfig.QPS = -1
-	defer func() {
-		if err := server.Stop(); err != nil {
+	return nil
+})
+
+func TestMain(m *testing.M) {
+	ctrl.SetLogger(logr.Discard()) // the tests look at requests and answers
+	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
+	utilruntime.Must(v1alpha1.AddToScheme(scheme))
+	code := m.Run()
+	if serverConfig != nil {
+		if err := testServer.Stop(); err != nil {
 			fmt.Fprintln(os.Stderr, "stop the API server:", err)
 		}
-	}()
-	return m.Run()
+	}
+	os.Exit(code)
 }
 
 const testImage = "nginx:test"
@@ -76,6 +78,9 @@ type cluster struct {
 
 func newCluster(t *testing.T) *cluster {
 	t.Helper()
+	if err := startServer(); err != nil {
+		t.Fatal(err)
+	}
 	c, err := client.New(serverConfig, client.Options{Scheme: scheme})
 	if err != nil {
 		t.Fatal(err)
