@@ -25,7 +25,7 @@ import (
 )
 
 // shutdownTimeout is for how long passes that are under way may go on after SIGTERM.
-const shutdownTimeout = 8 * time.Second
+const shutdownTimeout = 6 * time.Second
 
 type options struct {
 	nginxImage              string
