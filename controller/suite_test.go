@@ -72,6 +72,8 @@ const testImage = "nginx:test"
 // cluster is a namespace of a test, with the user's client: it is not the operator's, and what it sends is not counted.
 type cluster struct {
 	t         *testing.T
+	config    *rest.Config
+	logger    logr.Logger // of its operators
 	client    client.Client
 	namespace string
 }
@@ -81,7 +83,13 @@ func newCluster(t *testing.T) *cluster {
 	if err := startServer(); err != nil {
 		t.Fatal(err)
 	}
-	c, err := client.New(serverConfig, client.Options{Scheme: scheme})
+	return newClusterAt(t, serverConfig)
+}
+
+// newClusterAt is a namespace at an API server of the test's own.
+func newClusterAt(t *testing.T, config *rest.Config) *cluster {
+	t.Helper()
+	c, err := client.New(config, client.Options{Scheme: scheme})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +97,7 @@ func newCluster(t *testing.T) *cluster {
 	if err := c.Create(t.Context(), namespace); err != nil {
 		t.Fatal(err)
 	}
-	return &cluster{t: t, client: client.WithFieldOwner(c, "test"), namespace: namespace.Name}
+	return &cluster{t: t, config: config, logger: logr.Discard(), client: client.WithFieldOwner(c, "test"), namespace: namespace.Name}
 }
 
 // operator is one running operator that sees the cluster's namespace only.
@@ -106,10 +114,11 @@ func (c *cluster) startOperator() *operator { return c.startOperatorWith(newWire
 
 func (c *cluster) startOperatorWith(wire *wire, clock clock.PassiveClock) *operator {
 	c.t.Helper()
-	operatorConfig := rest.CopyConfig(serverConfig)
+	operatorConfig := rest.CopyConfig(c.config)
 	operatorConfig.Wrap(wire.wrap)
 	mgr, err := ctrl.NewManager(operatorConfig, ctrl.Options{
 		Scheme:     scheme,
+		Logger:     c.logger,
 		Cache:      cache.Options{ByObject: CachedObjects(), DefaultNamespaces: map[string]cache.Config{c.namespace: {}}},
 		Metrics:    metricsserver.Options{BindAddress: "0"},
 		Controller: config.Controller{SkipNameValidation: new(true)},
@@ -278,7 +287,7 @@ func (c *cluster) get(name string, object client.Object) {
 
 // rest is a client of the API's group without a typed answer.
 func (c *cluster) rest() (rest.Interface, error) {
-	config := rest.CopyConfig(serverConfig)
+	config := rest.CopyConfig(c.config)
 	config.APIPath, config.GroupVersion = "/apis", &v1alpha1.SchemeGroupVersion
 	config.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
 	return rest.RESTClientFor(config)
