@@ -76,6 +76,23 @@ func TestItConvergesWhenItsWatchesAreCutAgainAndAgain(t *testing.T) {
 	o.live("shop")
 }
 
+func TestItConvergesWhenTheAPIServerGoesAndComesBack(t *testing.T) {
+	o := newCluster(t).startOperator()
+	o.apply("shop", "replicas: 1")
+	set := o.replicaSet(o.deployment("shop"), 1)
+	first := o.readyPod(set, "shop-1")
+	o.wantPods("shop", 1, "shop-1")
+	o.settle()
+	o.goDown(true)
+	o.deletePod(first)
+	o.readyPod(set, "shop-2")
+	o.apply("shop", "{replicas: 1, image: nginx:other}")
+	o.goDown(false)
+	o.wantPods("shop", 1, "shop-2")
+	o.wantCondition("shop", v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonRollingOut)
+	o.settle()
+}
+
 func TestAChildThatCameAndWentWhileTheWatchWasCutComesBack(t *testing.T) {
 	o := newCluster(t).startOperator()
 	o.apply("first", "replicas: 0")

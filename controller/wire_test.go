@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -22,6 +23,7 @@ type wire struct {
 	answer   func(request) *http.Response // not nil: may answer in the API server's place, or change the world before it does
 	delays   map[string]time.Duration     // by resource ("" is every one): how late a watch tells its events
 	watches  map[*watchBody]string        // those that are open, by resource
+	down     bool                         // nobody answers
 	next     http.RoundTripper
 }
 
@@ -52,6 +54,10 @@ func (w *wire) wrap(next http.RoundTripper) http.RoundTripper {
 func (w *wire) RoundTrip(httpRequest *http.Request) (*http.Response, error) {
 	r := parse(httpRequest)
 	w.mu.Lock()
+	if w.down {
+		w.mu.Unlock()
+		return nil, syscall.ECONNREFUSED
+	}
 	w.requests = append(w.requests, r)
 	answer := w.answer
 	w.mu.Unlock()
@@ -142,6 +148,14 @@ func (w *wire) delay(resource string, by time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.delays[resource] = by
+}
+
+// goDown has nobody answer, and ends the watches, as if the API server were gone; or has it come back.
+func (w *wire) goDown(down bool) {
+	w.mu.Lock()
+	w.down = down
+	w.mu.Unlock()
+	w.cut("")
 }
 
 // cut ends the open watches of a resource ("" is all).
