@@ -47,6 +47,7 @@ var (
 // startServer starts etcd and the API server for the first test that needs them: those of pure functions, and the workers of a
 // fuzzer, do not.
 var startServer = sync.OnceValue(func() (err error) {
+	testServer.ControlPlane.GetAPIServer().Configure().Set("service-cluster-ip-range", "10.0.0.0/16") // by default there are 254
 	if serverConfig, err = testServer.Start(); err != nil {
 		return fmt.Errorf("start etcd and the API server (`make test` fetches or builds them): %w", err)
 	}
